@@ -69,11 +69,12 @@ def test_quick(figure: Figure) -> None:
 def test_what_is_stored_is_of_this_tree(
         record_property: Callable[[str, object], None]) -> None:
     """Figures of other guests are named in a remark; ./cint figure --stale makes that an error."""
-    late = [figure.id for figure in ALL
-            if (entry := document.stored(figure.id)) and freshness.stale(figure, entry)]
+    late = {figure.id: why for figure in ALL
+            if (entry := document.stored(figure.id)) and (why := freshness.stale(figure, entry))}
     if late:
         record_property("remark", f"{len(late)} of {len(ALL)} figures in docs/figures are of "
-                                  f"other guests than this tree's: {', '.join(late)}")
+                                  f"other guests than this tree's: {', '.join(late)}; the last: "
+                                  f"{list(late.values())[-1]}")
 
 
 @pytest.mark.parametrize("vcpus", [2, pytest.param(4, marks=pytest.mark.slow)])

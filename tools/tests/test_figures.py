@@ -1035,22 +1035,38 @@ def test_how_many_claims_came_out_is_a_sentence() -> None:
 ])
 def test_what_is_stale_is_said(kept: dict[str, str], now: dict[str, str], why: str) -> None:
     entry: Any = {"commit": "cint 0123abc", "runs": kept}
-    found = freshness.difference(entry, now)
+    found = freshness.difference(entry, freshness.Origin(now, {"kernel": ["c0"]}))
     assert found.endswith(why) and bool(found) == bool(why)
     assert not why or "cint 0123abc" in found
+
+
+@pytest.mark.parametrize(("kept", "why"), [
+    ({"kernel": ["c0"], "qemu": ["d0", "d1"]}, "others now: a; of the same files"),
+    ({"kernel": ["c1"], "qemu": ["d0"]}, "others now: a; of other files: kernel, qemu"),
+    ({"kernel": ["c0"]}, "others now: a; of other files: qemu"),
+])
+def test_what_makes_it_stale_is_said(kept: dict[str, list[str]], why: str) -> None:
+    """Other files, or another command line or other jobs."""
+    entry: Any = {"commit": "cint 0123abc", "runs": {"a": "1"}, "files": kept}
+    now = {"kernel": ["c0"], "qemu": ["d0", "d1"]}
+    assert freshness.difference(entry, freshness.Origin({"a": "2"}, now)).endswith(why)
+    assert freshness.difference(entry, freshness.Origin({"a": "1"}, now)) == ""
 
 
 def test_a_run_of_a_figure_is_known_by_what_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of each guest, those that depend on others' numbers among them."""
     def run_of(wanted: runner.Wanted) -> tuple[SimpleNamespace, dict[str, Path]]:
-        return SimpleNamespace(key=lambda: f"{wanted.run.policy:*<64}"), {}
+        files = (("kernel", f"{len(wanted.run.policy):x<64}"), ("qemu", "d" * 64))
+        return SimpleNamespace(key=lambda: f"{wanted.run.policy:*<64}", files=files), {}
 
     monkeypatch.setattr(runner, "run_of", run_of)
     later = Group(lambda data: runs(Run(f"static:time={data.seeds}us", "last")), ())
     figure = dataclasses.replace(SMALL, groups=(Group(runs("default", "cint"), ()), later))
-    assert freshness.keys(figure, TWO) == {
+    found = freshness.Origin.of(figure, TWO)
+    assert found.runs == {
         "default": "default*********", "cint": "cint************",
         "last": f"static:time={TWO.seeds}us*"}
+    assert found.files == {"kernel": [f"{n:x<16}" for n in (15, 4, 7)], "qemu": ["d" * 16]}
 
 
 def test_a_sample_is_compared_with_what_was_measured(monkeypatch: pytest.MonkeyPatch,
@@ -1233,7 +1249,7 @@ def test_each_of_several_numbers_has_its_control() -> None:
 
 def test_a_page_shows_each_of_several_numbers() -> None:
     figure = dataclasses.replace(SMALL, checks=(of_several((1.8, None), KNOWN),))
-    entry = document.entry(figure, TWO, quick=False, runs={})
+    entry = document.entry(figure, TWO, quick=False, runs={}, files={})
     whole = document.document([entry], [], False, FACTS)
     assert whole["summary"][checks.EXPECTED] == 1 and whole["summary"][checks.PASS] == 0
     assert whole["numbers"][checks.EXPECTED] == 1 and whole["numbers"][checks.PASS] == 1
@@ -1346,7 +1362,7 @@ def test_a_page_says_what_is_undecided_and_why() -> None:
     figure = dataclasses.replace(
         SMALL, panels=(), checks=(checks.at_most("far", P99_US, 10, wrong(0.1), unit="us"),),
         groups=(Group(runs("a"), (workloads.Workload("sync", "reads", ""),)),))
-    entry = document.entry(figure, far(3799, 9, 9, 9), quick=False, runs={})
+    entry = document.entry(figure, far(3799, 9, 9, 9), quick=False, runs={}, files={})
     assert entry["verdict"] == checks.UNDECIDED
     text = page.figure_page(figure, document.stamped(entry, FACTS))
     assert "| far |  | 9 us, 37 beyond |  | at most 10 | undecided |" in text
@@ -1396,7 +1412,7 @@ SMALL = Figure(
 
 
 def test_document() -> None:
-    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"}, files={})
     whole = document.document([entry], [], False, FACTS)
     assert whole["summary"] == {"pass": 1, "fail": 0, "expected-fail": 1, "undecided": 0,
                                 "quick": 0, "figures": 1}
@@ -1420,7 +1436,7 @@ def test_a_figure_on_another_machine_says_which() -> None:
 
 
 def test_page_and_drawing(tmp_path: Path) -> None:
-    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"}, files={})
     drawing = draw.svg(SMALL, TWO)
     assert drawing == draw.svg(SMALL, Data.from_dict(json.loads(json.dumps(TWO.as_dict()))))
     text = page.figure_page(SMALL, document.stamped(entry, FACTS))
@@ -1435,7 +1451,7 @@ def test_page_and_drawing(tmp_path: Path) -> None:
 
 
 def test_the_page_of_one_figure_names_no_other() -> None:
-    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"})
+    entry = document.entry(SMALL, TWO, quick=False, runs={"a": "0123"}, files={})
     missing = catalog.not_done()
     for asked in (missing[:0], missing):
         whole = document.document([entry], asked, False, FACTS)

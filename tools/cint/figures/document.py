@@ -25,11 +25,12 @@ Entry = records.Entry
 SLICE_CPUS = 1
 
 
-def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> Entry:
+def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str],
+          files: Mapping[str, list[str]]) -> Entry:
     """One figure as figures.json has it, judged by the digits that are kept of it.
 
-    ``runs`` has the keys of the runs that it was read from. Raises :class:`CintError`, naming the
-    check, where a number is not there.
+    ``runs`` has the keys of the runs that it was read from, ``files`` what their guests were made
+    of. Raises :class:`CintError`, naming the check, where a number is not there.
     """
     data = Data.from_dict(data.as_dict())
     found: list[records.Check] = []
@@ -38,7 +39,8 @@ def entry(figure: Figure, data: Data, quick: bool, runs: Mapping[str, str]) -> E
             found.append(checks.judge(check, data, quick).as_dict())
         except CintError as problem:
             raise CintError(f"{figure.id}: {check.name}: {problem.message}") from None
-    return _entry(figure, data, checks.worst([c["verdict"] for c in found]), found, runs)
+    return {**_entry(figure, data, checks.worst([c["verdict"] for c in found]), found, runs),
+            "files": dict(files)}
 
 
 def failed(figure: Figure, problem: CintError) -> Entry:

@@ -8,6 +8,7 @@ the guest's jobs. The stored results have the keys of the runs they were read fr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from cint.figures import programs, records, runner
 from cint.figures.figure import Figure
@@ -21,12 +22,31 @@ from cint.measure.store import Store
 _DIGITS = 16
 
 
-def keys(figure: Figure, data: Data, quick: bool = False) -> dict[str, str]:
-    """The key of each run by its name; ``data`` decides which runs there are that depend on others.
-
-    Raises :class:`vm.NotBuiltError` if something that the runs need is not there.
+@dataclass(frozen=True)
+class Origin:
+    """What decides a figure's numbers: the key of each run by its name, and by what it is for
+    (kernel, qemu, ...) the SHA-256 of each file that the guests were made of, their first digits.
     """
-    return {one.name: _key(one) for one in _wanted(figure, data, quick)}
+
+    runs: Mapping[str, str]
+    files: Mapping[str, list[str]]
+
+    @classmethod
+    def of(cls, figure: Figure, data: Data, quick: bool = False) -> Origin:
+        """Those of this tree; ``data`` decides which runs there are that depend on others.
+
+        Raises :class:`vm.NotBuiltError` if something that the runs need is not there.
+        """
+        plans = {one.name: runner.run_of(one)[0] for one in _wanted(figure, data, quick)}
+        found = sorted({file for run in plans.values() for file in run.files})
+        return cls({name: run.key()[:_DIGITS] for name, run in plans.items()},
+                   {role: [digest[:_DIGITS] for of, digest in found if of == role]
+                    for role in sorted({of for of, _ in found})})
+
+    @classmethod
+    def stored(cls, entry: records.Entry) -> Origin:
+        """Those of stored results; older ones do not say which files it were."""
+        return cls(entry["runs"], entry.get("files", {}))
 
 
 def _wanted(figure: Figure, data: Data, quick: bool = False) -> list[runner.Wanted]:
@@ -39,15 +59,26 @@ def _key(wanted: runner.Wanted) -> str:
     return runner.run_of(wanted)[0].key()[:_DIGITS]
 
 
-def difference(entry: records.Entry, now: Mapping[str, str]) -> str:
+def difference(entry: records.Entry, now: Origin) -> str:
     """Why a figure's stored results are not of these runs; empty if they are."""
-    stored = entry["runs"]
-    others = sorted(name for name in {*now, *stored} if now.get(name) != stored.get(name))
+    then = Origin.stored(entry)
+    others = _unlike(then.runs, now.runs)
     if not others:
         return ""
     more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-    return (f"measured at {entry['commit']}: {len(others)} of {len(now)} guests would be others "
-            f"now: {others[0]}{more}")
+    return (f"measured at {entry['commit']}: {len(others)} of {len(now.runs)} guests would be "
+            f"others now: {others[0]}{more}{_because(then, now)}")
+
+
+def _because(then: Origin, now: Origin) -> str:
+    if not then.files:
+        return ""
+    files = _unlike(then.files, now.files)
+    return f"; of other files: {', '.join(files)}" if files else "; of the same files"
+
+
+def _unlike(then: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    return sorted(name for name in {*now, *then} if now.get(name) != then.get(name))
 
 
 def stale(figure: Figure, entry: records.Entry) -> str:
@@ -56,7 +87,7 @@ def stale(figure: Figure, entry: records.Entry) -> str:
     A kernel that only this figure needs, and the disk of its programs, may not be here.
     """
     try:
-        return difference(entry, keys(figure, Data.from_dict(entry["data"])))
+        return difference(entry, Origin.of(figure, Data.from_dict(entry["data"])))
     except vm.NotBuiltError as why:
         return (f"measured at {entry['commit']}: {why.message}, and nothing can be said of its "
                 "guests; ./cint figure makes it")

@@ -77,6 +77,8 @@ class Entry(TypedDict):
     seeds: int
     #: The keys of its runs by name.
     runs: Mapping[str, str]
+    #: What these were made of: by what a file is for the first digits of SHA-256 of each.
+    files: NotRequired[Mapping[str, list[str]]]
     checks: list[Check]
     problem: str
     data: Measured

@@ -202,7 +202,8 @@ def _judge(figure: Figure, found: Data | CintError, quick: bool) -> document.Ent
     if isinstance(found, CintError):
         return document.failed(figure, found)
     try:
-        return document.entry(figure, found, quick, freshness.keys(figure, found, quick))
+        origin = freshness.Origin.of(figure, found, quick)
+        return document.entry(figure, found, quick, origin.runs, origin.files)
     except CintError as problem:
         return document.failed(figure, problem)
 
