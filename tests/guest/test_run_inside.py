@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from cint import paths
+from cint.measure import workloads
 
 #: More than the ports, sockets and pipes between hold.
 MUCH = 2_000_000
@@ -58,6 +60,23 @@ def test_a_directory_is_there_both_ways(tmp_path: Path) -> None:
     assert (tree / "deep/copy").read_bytes() == data
     assert stat.S_IMODE((tree / "deep/copy").stat().st_mode) == 0o750
     assert (tree / "link").readlink() == Path("big") and not (tree / "gone").exists()
+
+
+def test_the_built_in_jobs_are_plain_fios() -> None:
+    """compare's job files run without the tool, as what each says of itself says."""
+    done = run("--share", str(workloads.JOBS), "--", "sh", "-c",
+               "export RUNTIME=20ms RAMP=2ms SEED=1 CPUS=0; cd jobs; "
+               "for job in sync async mixed classes; do fio --output-format=json $job.fio || "
+               "exit 9; echo; done")
+    assert done.returncode == 0, done.stderr
+    decode, rest, found = json.JSONDecoder(), done.stdout.decode().strip(), []
+    while rest:
+        said, end = decode.raw_decode(rest)
+        found.append([(job["jobname"], job["error"]) for job in said["jobs"]])
+        assert all(job["read"]["total_ios"] > 0 for job in said["jobs"])
+        rest = rest[end:].strip()
+    assert found == [[("sync", 0)], [("async", 0)], [("async", 0), ("sync", 0)],
+                     [("latency", 0)] * 2 + [("throughput", 0)] * 2]
 
 
 def test_what_is_written_meanwhile_is_seen(tmp_path: Path) -> None:

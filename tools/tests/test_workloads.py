@@ -2,6 +2,7 @@
 """workloads.py: fio job texts and the scaling of a person's own file."""
 
 import configparser
+import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -38,6 +39,28 @@ def test_async_batches() -> None:
     job = jobs("async")["async"]
     assert [job[f"iodepth{s}"] for s in ("", "_batch_submit", "_batch_complete_min",
                                         "_batch_complete_max")] == ["256", "16", "16", "16"]
+
+
+@pytest.mark.parametrize("name", workloads.BUILT_IN)
+def test_the_text_is_the_files(name: str) -> None:
+    """jobs/NAME.fio, with what it includes, is what is run, besides what counts and schedules."""
+    files = [workloads.JOBS / f"{one}.fio" for one in ("common", name)]
+    environment = {"DEVICE": "/dev/nvme0n1", "RUNTIME": "2500000us", "RAMP": "125000us",
+                   "SEED": "3", "CPUS": "0"}
+    text = "".join(re.sub(r"(?m)^(;.*|include .*|cpus_allowed=.*)?\n", "", file.read_text("utf-8"))
+                   for file in files)
+    for variable, value in environment.items():
+        text = text.replace(f"${{{variable}}}", value)
+    made = workloads.render(workloads.BUILT_IN[name], TIMING, 2.5)
+    assert ("cpus_allowed=0\n" in made) == (name != "classes")
+    assert re.sub(r"(?m)^(exec_(pre|post)run|cpus_allowed)=.*\n", "", made) == text
+
+
+def test_a_job_file_that_is_marked_differs_by_its_engine() -> None:
+    plain, marked = (workloads.for_guest(workloads.BUILT_IN["mixed"], hints).template
+                     for hints in (False, True))
+    assert plain.replace("ioengine=libaio\n", "ioengine=hint_libaio\nhint=unmarked\n") == marked
+    assert plain != marked
 
 
 def test_a_minimum_of_one_completes_all() -> None:

@@ -49,10 +49,9 @@ def mix(depth: int, submit: int, complete: int, name: str = "mixed", *, sliced: 
                     COMMON + workloads.async_job(depth, submit, complete, engine) + more + waits,
                     latency_job="sync", split=True)
 
+
 #: For jobs of a few reads, which have no time to run: their lines in [global].
-_FEW = ("[global]\nfilename={device}\ndirect=1\nrw=randread\nbs=4k\nsize=1G\nnorandommap=1\n"
-        "random_generator=lfsr\nrandseed={seed}\nclocksource=clock_gettime\ncpus_allowed=0\n"
-        "thread=1\n")
+_FEW = workloads.common(None, None, seed="{seed}", filename="{device}")
 
 
 def few(name: str, title: str, *sections: str) -> Workload:

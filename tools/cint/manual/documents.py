@@ -28,8 +28,8 @@ DOCS = paths.ROOT / "docs"
 #: Prose is wrapped here; tables, links and code may be longer.
 WIDTH = 100
 #: Directories of the tree that documents name files of.
-_ROOMS = ("docs", "guest-module", "guest-patches", "hw", "images", "libcint", "nvme-cli-patches",
-          "preload", "qemu-patches", "replay", "tests", "tools", "userspace")
+_ROOMS = ("docs", "guest-module", "guest-patches", "hw", "images", "jobs", "libcint",
+          "nvme-cli-patches", "preload", "qemu-patches", "replay", "tests", "tools", "userspace")
 #: Options that are none of ours, where a document speaks of other programs.
 _FOREIGN = frozenset({"--enable-trace-backends", "--disable-qom-cast-debug", "--table", "--trace",
                       "--apart", "--hold"})

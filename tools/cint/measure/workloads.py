@@ -8,7 +8,7 @@ applied ones (multiplied by the CPU scale, see scale.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,22 +38,39 @@ def _edge(name: str, before: str = "") -> str:
     return EDGE[name].format(name=name, before=before)
 
 
-def common(runtime: str, ramp: str, *, seed: int | str | None = 1, filename: str = "${DEVICE}",
-           rw: str | None = "randread", bs: str | None = "4k", cpus: str | None = "0",
-           more: str = "") -> str:
+#: The job files that fio can run without this tool: what they have in common, and BUILT_IN.
+JOBS = paths.ROOT / "jobs"
+
+
+def _lines_of(name: str) -> list[str]:
+    """The lines of one of them, without remarks and blank ones."""
+    text = (JOBS / f"{name}.fio").read_text("utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith(";")]
+
+
+_COMMON = _lines_of("common")
+
+
+def common(runtime: str | None, ramp: str | None, *, seed: int | str | None = 1,
+           filename: str = "${DEVICE}", rw: str | None = "randread", bs: str | None = "4k",
+           cpus: str | None = "0", more: str = "") -> str:
     """The section [global] of all our jobs; ``runtime`` and ``ramp`` are fio's, with units.
 
-    What is None has no line: a job says it, or fio's own default stands.
-    clocksource=clock_gettime goes through the vDSO: no system call and, unlike
-    clocksource=cpu, no calibration loop at the start of each job.
+    What is None has no line: a job says it, or fio's own default stands. Without a runtime a job
+    ends with its reads.
     """
-    options = {"filename": filename, "direct": 1, "rw": rw, "bs": bs, "size": "1G",
-               "time_based": "", "runtime": runtime, "ramp_time": ramp, "norandommap": 1,
-               "random_generator": "lfsr", "randseed": seed, "clocksource": "clock_gettime",
-               "cpus_allowed": cpus, "thread": 1}
-    lines = (f"{name}={value}\n" if value != "" else f"{name}\n"
-             for name, value in options.items() if value is not None)
-    return f"[global]\n{''.join(lines)}{more}"
+    said = {"filename": filename, "rw": rw, "bs": bs, "runtime": runtime, "ramp_time": ramp,
+            "randseed": seed, "cpus_allowed": cpus}
+    kept = [line for line in _COMMON if runtime is not None or line != "time_based"]
+    return "".join(_said(line, said) for line in kept) + more
+
+
+def _said(line: str, said: Mapping[str, int | str | None]) -> str:
+    """The line with what is said of its option, which may be that it has none."""
+    option = line.partition("=")[0]
+    if option not in said:
+        return f"{line}\n"
+    return "" if said[option] is None else f"{option}={said[option]}\n"
 
 
 def _filled(cpus: str | None = "0") -> str:
@@ -95,27 +112,16 @@ REAL_TIME = "slice $PPID rr && "
 REAL_TIME_THREADS = "slice $PPID rr-io && "
 
 
-# blk-switch's L and T: two processes of SCHED_RR that wait for their reads, of the realtime class,
-# and two threads with many under way, which end together. All may run on any CPU: where
-# they do is what steering changes.
+#: For jobs that may run on any CPU: where they do is what steering changes.
 ANYWHERE = _filled(cpus=None)
-CLASSES = """\
-[latency]
-ioengine=psync
-prioclass=1
-prio=0
-numjobs=2
-thread=0
-exec_prerun={rr_pre}
-[throughput]
-ioengine=libaio
-bs=64k
-iodepth=32
-iodepth_batch_submit=16
-iodepth_batch_complete_min=16
-iodepth_batch_complete_max=16
-numjobs=2
-"""
+
+
+def _sections(name: str, edge: Mapping[str, str] | None = None, engine: str = LIBAIO) -> str:
+    """The jobs of one of our files; ``edge`` has what is run before some of them, by job."""
+    text = "".join(f"{line}\n" for line in _lines_of(name) if line != "include common.fio")
+    for job, before in (edge or {}).items():
+        text = re.sub(rf"(\[{job}\]\n[^\[]*)", rf"\1exec_prerun={{{before}}}\n", text)
+    return text.replace(LIBAIO, engine)
 
 
 @dataclass(frozen=True)
@@ -223,16 +229,20 @@ def for_guest(workload: Workload, takes_hints: bool) -> Workload:
     return replace(workload, template=workload.marked, marked=None)
 
 
+_SLICED = {"sync": "sliced_pre"}
+
 BUILT_IN: dict[str, Workload] = {w.name: w for w in (
-    Workload("sync", "psync 4k random reads, depth 1", COMMON + sync_job()),
+    Workload("sync", "psync 4k random reads, depth 1", COMMON + _sections("sync")),
     Workload("async", "libaio 4k random reads, depth 256 in batches of 16",
-             COMMON + async_job(256, 16, 16)),
+             COMMON + _sections("async")),
     # cinterrupts' Figure 10
     Workload("mixed", "the sync job (slice 0.1 ms) and libaio 4k random reads at depth 16, one CPU",
-             COMMON + async_job(16, 1, 1) + SLICED_SYNC, latency_job="sync", split=True,
-             marked=COMMON + async_job(16, 1, 1, UNMARKED) + SLICED_SYNC),
+             COMMON + _sections("mixed", _SLICED), latency_job="sync", split=True,
+             marked=COMMON + _sections("mixed", _SLICED, UNMARKED)),
+    # blk-switch's L and T; those that wait are processes of SCHED_RR
     Workload("classes", "two psync 4k readers of the realtime class, two libaio 64k in batches",
-             ANYWHERE + CLASSES, latency_job="latency", split=True),
+             ANYWHERE + _sections("classes", {"latency": "rr_pre"}), latency_job="latency",
+             split=True),
 )}
 
 
