@@ -49,6 +49,8 @@ def _lines_of(name: str) -> list[str]:
 
 
 _COMMON = _lines_of("common")
+#: How each of the others begins.
+_HEAD = "[global]\ninclude common.fio\n"
 
 
 def common(runtime: str | None, ramp: str | None, *, seed: int | str | None = 1,
@@ -62,7 +64,7 @@ def common(runtime: str | None, ramp: str | None, *, seed: int | str | None = 1,
     said = {"filename": filename, "rw": rw, "bs": bs, "runtime": runtime, "ramp_time": ramp,
             "randseed": seed, "cpus_allowed": cpus}
     kept = [line for line in _COMMON if runtime is not None or line != "time_based"]
-    return "".join(_said(line, said) for line in kept) + more
+    return f"[global]\n{''.join(_said(line, said) for line in kept)}{more}"
 
 
 def _said(line: str, said: Mapping[str, int | str | None]) -> str:
@@ -118,7 +120,7 @@ ANYWHERE = _filled(cpus=None)
 
 def _sections(name: str, edge: Mapping[str, str] | None = None, engine: str = LIBAIO) -> str:
     """The jobs of one of our files; ``edge`` has what is run before some of them, by job."""
-    text = "".join(f"{line}\n" for line in _lines_of(name) if line != "include common.fio")
+    text = "".join(f"{line}\n" for line in _lines_of(name)).removeprefix(_HEAD)
     for job, before in (edge or {}).items():
         text = re.sub(rf"(\[{job}\]\n[^\[]*)", rf"\1exec_prerun={{{before}}}\n", text)
     return text.replace(LIBAIO, engine)
