@@ -65,7 +65,7 @@ def test_a_directory_is_there_both_ways(tmp_path: Path) -> None:
 def test_the_built_in_jobs_are_plain_fios() -> None:
     """compare's job files run without the tool, as what each says of itself says."""
     done = run("--share", str(workloads.JOBS), "--", "sh", "-c",
-               "export RUNTIME=20ms RAMP=2ms SEED=1 CPUS=0; cd jobs; "
+               "export RUNTIME=1s RAMP=100ms SEED=1 CPUS=0; cd jobs; "
                "for job in sync async mixed classes; do fio --output-format=json $job.fio || "
                "exit 9; echo; done")
     assert done.returncode == 0, done.stderr
