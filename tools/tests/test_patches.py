@@ -331,6 +331,15 @@ def test_the_plugin_has_the_devices_header(plugin: Path) -> None:
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda path: path.name)
+def test_the_plugins_completions_are_elements_of_the_arrays(plugin: Path) -> None:
+    """Outside of one they were a command, which bash would look for."""
+    text = "".join(path.read_text() for path in patches.read_series(plugin))
+    before = re.findall(r"^(.*)\n\+\t\t\[cint\]=", text, re.MULTILINE)
+    assert len(before) == 2
+    assert all(re.match(r" \t\t\[\w+\]=|.*\"$", line) for line in before)
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda path: path.name)
 def test_the_plugin_has_the_devices_parameters(plugin: Path) -> None:
     """All that feature D0h has, with the words of each."""
     text = "".join(path.read_text() for path in patches.read_series(plugin))
