@@ -98,6 +98,7 @@ UPSTREAM_TESTS = {
     # Firmware under TCG that maps BARs, and that reads while others are mapped.
     "physmem": ("tests/qtest/vmgenid-test", "tests/qtest/tlb-view-test"),
     "qom": ("tests/unit/check-qom-interface", "tests/unit/check-qom-proplist"),
+    "qtest": ("tests/qtest/qos-test",),
     "smc": ("tests/qtest/smc-store-test",),
 }
 
