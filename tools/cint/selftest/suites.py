@@ -60,12 +60,15 @@ class Suite:
 _Tests = tuple[Callable[[Options], Iterator[Result]], Callable[[Options], list[str]]]
 
 
-def _tests(found: Callable[[Options], Sequence[Test]]) -> _Tests:
-    """How these run side by side, those that want it alone before; and their names."""
+def _tests(found: Callable[[Options], Sequence[Test]], each: int = 1) -> _Tests:
+    """How these run side by side, ``each`` on a CPU, those that want it alone before; and their
+    names.
+    """
     def run(options: Options) -> Iterator[Result]:
         chosen = runner.chosen(found(options), options.pattern)
         yield from map(runner.run_test, (test for test in chosen if test.alone))
-        yield from runner.run_tests([test for test in chosen if not test.alone], options.jobs)
+        beside = [test for test in chosen if not test.alone]
+        yield from runner.run_tests(beside, options.jobs * each)
 
     return run, lambda options: [test.name for test in found(options)]
 
@@ -399,9 +402,14 @@ def _short_case(program: str, case: str) -> str:
     return short
 
 
+#: Cases of qtest programs that run at once on a CPU: half of its time one waits, for a timer of the
+#: device's or for QEMU to begin and end.
+_QTESTS_EACH = 2
+
+
 def _qtests(suite: str) -> _Tests:
     return _tests(lambda options: [seeded(command, options)
-                                   for command in _qtest_commands(suite)])
+                                   for command in _qtest_commands(suite)], _QTESTS_EACH)
 
 
 def port_suites(build: Path) -> tuple[Suite, ...]:
@@ -412,7 +420,7 @@ def port_suites(build: Path) -> tuple[Suite, ...]:
                 for command in _qtest_commands("qtest", build)]
 
     return (Suite("unit", "the policy engine", ("engine",), _unit),
-            Suite("port", "the device inside that QEMU", (), *_tests(qtests)))
+            Suite("port", "the device inside that QEMU", (), *_tests(qtests, _QTESTS_EACH)))
 
 
 # --- the series for upstream --------------------------------------------------------------
