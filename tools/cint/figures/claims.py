@@ -234,7 +234,8 @@ CLAIMS: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "cint-fig5": {
         "Hybrid polling does well for one thread with one size": "one thread*",
         "With two threads it takes all of the CPU": "two threads*",
-        "With two sizes it is no faster than interrupts": "two sizes: latency*",
+        "With two sizes it is no faster than interrupts": (
+            "two sizes: latency*", "two sizes: reads*"),
         "And takes 2.7 times their CPU": "two sizes: CPU*"},
     "cint-fig7": {
         "A timer of 20 us splits a burst": "nvme20*",
@@ -455,7 +456,8 @@ CLAIMS: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
             "T, least step*", "mean of L*", "p99 of L, nice 0*")},
     "blk-fig7": {
         "However many L there are, their latency is low: 10 to 25 times below Linux's p99, 28 to "
-        "110 times below its mean": "*of 4 L*",
+        "110 times below its mean": (
+            "*of 4 L, off*", "*app: mean of 4 L*", "*the least step to more L"),
         _T_KEEPS: "*: T beside*"},
     "blk-fig9": {
         "Threads of one L instead of processes: the trend of Figure 7 in latency": (
@@ -463,7 +465,7 @@ CLAIMS: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
         "And in T's throughput": "*: T beside*"},
     "blk-fig10": {
         "As T's load grows Linux's latency grows": "*off: p99*",
-        "blk-switch's stays": ("*app: p99*", "*off against app"),
+        "blk-switch's stays": ("*app: p99*", "*p99 of L at*", "*the least step*"),
         _T_KEEPS: "*: T at*"},
     "blk-fig11": {
         "Linux's latency is more than 10 times blk-switch's": "*p99 of L*",

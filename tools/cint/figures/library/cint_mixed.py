@@ -231,6 +231,8 @@ FIG21 = Figure(
 # ---- Figure 11: what a larger threshold costs the sync job ---------------
 
 THRESHOLDS = (4, 8, 16, 32, 64)
+#: The published artefact goes on to these, and the paper shows none of them.
+SWEPT = (*THRESHOLDS, 128, 256)
 #: Ratios to cint at each threshold.
 BY_THR = {"iops": (1.04, 1.11, 1.16, 1.19, 1.20), "mean_us": (1.7, 2.3, 3.2, 4.0, 6.8),
           "device_irqs": (2.1, 1.12, 0.59, 0.30, 0.15)}
@@ -255,7 +257,7 @@ BEHIND = said(
 
 def over_thr(title: str, name: str, paper: tuple[float, ...], of: Cell = MIXED) -> Panel:
     return here(title, "adaptive, ratio to cint",
-                [(t, of.ratio(name, thr(t))) for t in THRESHOLDS],
+                [(t, of.ratio(name, thr(t))) for t in SWEPT],
                 list(zip(THRESHOLDS, paper, strict=True)), kind="lines", x="threshold", log_x=True)
 
 
@@ -264,14 +266,14 @@ FIG11 = Figure(
     "section 3.3, Figure 11",
     "Beside a deep asynchronous load the sync job's latency grows with adaptive's threshold; "
     "with Urgent it does not depend on one.",
-    groups=(Group(runs(*map(adaptive, THRESHOLDS), CINT, NO_HINTS, Run("cint+ooo")),
+    groups=(Group(runs(*map(adaptive, SWEPT), CINT, NO_HINTS, Run("cint+ooo")),
                   (jobs.mix(512, 512, 1),)),),
     checks=(
         *(near(f"thr {t}: I/Os for an interrupt", MIXED("ios_per_irq", thr(t)), t, 0.05,
                swap(f"thr {t}", f"thr {o}"))
-          for t, o in zip(THRESHOLDS, (*THRESHOLDS[1:], 4), strict=True)),
+          for t, o in zip(SWEPT, (*SWEPT[1:], 4), strict=True)),
         at_least("sync latency rises with thr: the least step",
-                 least_step([MIXED("mean_us", thr(t)) for t in THRESHOLDS]), 1.0001,
+                 least_step([MIXED("mean_us", thr(t)) for t in SWEPT]), 1.0001,
                  swap("thr 4", "thr 64")),
         at_least("sync latency, thr 64 against thr 4", MIXED.ratio("mean_us", "thr 64", "thr 4"), 3,
                  swap("thr 4", "thr 64"), paper=4.0, deviation=Deviation(1.9, 2.3, BEHIND)),
@@ -292,6 +294,8 @@ FIG11 = Figure(
                instead("cint", "thr 4"), paper=1.0),
         at_least("cint: share of interrupts for the reason 'urgent'",
                  MIXED("reason.urgent", "cint"), 0.95, instead("cint", "cint, no hints")),
+        at_most("sync latency, cint+ooo against cint", MIXED.ratio("mean_us", "cint+ooo"), 1.0001,
+                instead("cint+ooo", "thr 4")),
     ),
     panels=(over_thr("(a) total IOPS", "iops", BY_THR["iops"]),
             over_thr("(b) sync IOPS", "iops", PAPER_SYNC, SYNC),
