@@ -1471,6 +1471,28 @@ def test_pages_and_drawings_are_made_from_what_is_stored(figure: Figure, tmp_pat
         assert width and float(width[1]) <= 620
 
 
+def test_a_drawing_is_made_once_for_its_numbers(tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again when one of them or the tool is another; nothing is left of the one before."""
+    monkeypatch.setattr(figures_stored, "DRAWN", tmp_path)
+    monkeypatch.setattr(draw, "svg", lambda figure, data: f"{figure.id} {data.as_dict()}")
+    figure = next(f for f in STORED if f.panels)
+
+    def drawn(iops: float) -> str:
+        cells = {"a": {"b": [{"iops": iops}]}}
+        entry: Any = {"data": {"cells": cells, "curves": {}, "timelines": {}}}
+        return figures_stored._drawing(figure, entry)
+
+    first = drawn(1.0)
+    kept, = tmp_path.iterdir()
+    kept.write_text("as it was kept")
+    assert drawn(1.0) == "as it was kept"
+    assert drawn(2.0) == first.replace("1.0", "2.0")
+    monkeypatch.setattr(figures_stored, "_code", lambda: "another tool")
+    assert drawn(2.0) == first.replace("1.0", "2.0")
+    assert kept not in (left := [*tmp_path.iterdir()]) and len(left) == 1
+
+
 def test_figures_are_in_the_order_of_their_numbers() -> None:
     names = [figure.id for figure in FIGURES]
     assert names.index("cint-fig3") < names.index("cint-fig9") < names.index("cint-fig10")

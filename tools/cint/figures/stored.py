@@ -6,17 +6,23 @@ The tree holds the list, and the drawings that documents show. The rest is made 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
-from cint import paths
+from cint import paths, steps
 from cint.figures import catalog, document, draw, headline, page
 from cint.figures.figure import Figure
 from cint.figures.values import Data
 
 #: Where ``./cint docs figures`` puts the pages and drawings of all figures.
 PAGES = paths.BUILD / "docs/figures"
+#: Drawings as they were made last, by what they were made of.
+DRAWN = paths.BUILD / "docs/drawn"
 
 Files = Iterator[tuple[Path, str]]
 
@@ -33,8 +39,22 @@ def shown() -> set[str]:
     return {name for text in texts for name in re.findall(r"\]\(figures/([\w.-]+)\.svg\)", text)}
 
 
+@cache
+def _code() -> str:
+    """What all drawings are made by."""
+    ours = steps.hash_files(sorted((paths.ROOT / "tools/cint").rglob("*.py")))
+    return f"{ours} {metadata.version('matplotlib')}"
+
+
 def _drawing(figure: Figure, entry: document.Entry) -> str:
-    return draw.svg(figure, Data.from_dict(entry["data"]))
+    """A drawing, which takes a second to make, and is kept until its numbers or the tool change."""
+    made_of = f"{_code()} {json.dumps(entry['data'], sort_keys=True)}"
+    kept = DRAWN / f"{figure.id}-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}.svg"
+    if not kept.exists():
+        steps.write_atomic(kept, draw.svg(figure, Data.from_dict(entry["data"])))
+        for old in {*DRAWN.glob(f"{figure.id}-{'?' * 16}.svg")} - {kept}:
+            old.unlink(missing_ok=True)
+    return kept.read_text("utf-8")
 
 
 def in_tree() -> Files:
