@@ -500,13 +500,15 @@ ELSEWHERE: Mapping[str, str] = {
     "./cint run --policy adaptive --trace cint 2> qemu.log": "tools/tests/test_run.py",
     "./cint run -- fio --name=r --filename=/dev/nvme0n1 --rw=randread --size=1m":
         "tests/guest/test_run_inside.py",
-    "./cint run --share jobs -- fio jobs/my.fio": "tests/guest/test_run_inside.py",
+    "./cint run --share mine -- fio mine/my.fio": "tests/guest/test_run_inside.py",
+    "./cint run --share jobs -- env RUNTIME=2s RAMP=200ms SEED=1 CPUS=0 fio jobs/mixed.fio":
+        "tests/guest/test_run_inside.py",
     "./cint run --gdb": "tools/tests/test_run.py",
     "./cint replay --from-trace --reap trace --cq 1 --policy adaptive mixed/logs/adaptive/qemu.log":
         "tests/guest/test_replay.py",
     "./cint run --copy my.fio -- fio my.fio": "tools/tests/test_inside.py",
     "./cint run --guest debian --packages sqlite3,strace": "tests/guest/test_run_inside.py",
-    "./cint run --share jobs -- fio jobs/my.fio --output=jobs/out.json --output-format=json":
+    "./cint run --share mine -- fio mine/my.fio --output=mine/out.json --output-format=json":
         "tests/guest/test_run_inside.py",
     "./cint run --guest distro -- nvme id-ctrl /dev/nvme0 > id-ctrl.txt":
         "tools/tests/test_inside.py",
