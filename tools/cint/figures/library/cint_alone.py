@@ -152,11 +152,12 @@ FIG12 = Figure(
         within("4 threads: IOPS, adaptive against cint", batched(4).ratio("iops", "adaptive"), 0.96,
                1.04, instead("adaptive", "default"), paper=1.01),
         near("async: I/Os for an interrupt, cint", ios_per_irq("async"), 16, 0.03,
-             swap("cint", "default")),
-        *(within(f"jitter, {cell}: I/Os for an interrupt, cint", ios_per_irq(cell, JITTER),
-                 low, high, instead(f"{JITTER}cint", "cint"))
-          for cell, low, high in ((batched(2).name, 2.8, 3.6), (batched(4).name, 2.8, 3.6),
-                                  ("async", 4, 12))),
+             swap("cint", "default"), paper=None),
+        *(within(f"jitter, {batched(n).name}: I/Os for an interrupt, cint",
+                 ios_per_irq(batched(n).name, JITTER), 2.6, 3.6, instead(f"{JITTER}cint", "cint"))
+          for n in THREADS[1:]),
+        near("jitter, async: I/Os for an interrupt, cint", ios_per_irq("async", JITTER), 16, 0.03,
+             swap(f"{JITTER}cint", f"{JITTER}default"), paper=None),
         at_most("jitter, 2 threads: IOPS, adaptive against default",
                 batched(2).ratio("iops", f"{JITTER}adaptive", f"{JITTER}default"), 0.9999,
                 instead(f"{JITTER}adaptive", f"{JITTER}cint")),
@@ -168,7 +169,8 @@ FIG12 = Figure(
         "as in the paper.",
         "'jitter' has as much spread, but each command's is its own: the commands of a batch end "
         "in another order. A relaxed Barrier that ends before those in front of it ends a burst "
-        "without them, which the drive that the profile stands for does not show.",
+        "without them, which the drive that the profile stands for does not show. In async, where "
+        "the drive's rate is what reads wait for, there is an interrupt for each batch with both.",
     ),
 )
 
