@@ -66,7 +66,7 @@ from cint.figures.figure import (
     settings_of,
     who_gives,
 )
-from cint.figures.library import spdk, vic_tab8
+from cint.figures.library import cost, spdk, vic_tab8
 from cint.figures.values import Data, View, against, value
 from cint.guest import agent, appdisk, drivers, vm
 from cint.measure import boots, comparison, fiojson, sampling, settings, workloads
@@ -494,7 +494,6 @@ ON_BOTH_SIDES = (
      "with each seed the store takes another part of the CPU"),
     ("marks-grid", "optane/*io* 256:*", "what marks cost is as much as may be lacking"),
     ("marks-grid", "optane/libaio 256 by 32, min 1:*", "the job settles in one of two rhythms"),
-    ("vic-tab4", "depth 8: IOPS against default", "what the closed loop costs is what may be lost"),
     ("vic-tab8", "threshold 4: I/Os a second against default", "they follow the transactions"),
     ("vic-tab8", "threshold 4: latency of an I/O against default", "it follows the transactions"),
 )
@@ -625,6 +624,11 @@ def _share(name: str, run: str, base: str, cell: str = "mixed") -> values.Expr:
     return (against(name, run, base, cell) - 1) * 100
 
 
+def _of_cint(name: str, load: values.Cell) -> values.Expr:
+    """The best timer's of a load, as a ratio to cint's."""
+    return cost.best(name, load) / load(name, "cint")
+
+
 _T10, _T20, _C12 = "timer 10 us", "timer 20 us", "cint 12 us"
 #: What a page says in words of a figure's stored numbers.
 _IN_WORDS = [
@@ -636,6 +640,9 @@ _IN_WORDS = [
     ("README.md", "timers", values.said(
         "one of 10 us makes its latency {:.1f} times as long, and `cint` leaves it as it is",
         against("mean_us", _T10, "default", "sync"))),
+    ("README.md", "timers-loads", values.said(
+        "of {:.0f} us for a lone read, of {:.0f} us for batches of 16, of {:.0f} us in the mixed "
+        "load", *map(cost.which, (cost.ALONE, cost.IN_BATCHES, cost.BESIDE_ONE)))),
     ("docs/tour.md", "timers", values.said(
         "A timer of 10 us sends {:.2f} times the interrupts of `cint` with a delta of 12 us and "
         "has {:.0f} % more reads in all; one of 20 us has {:.0f} % more, with fewer interrupts. "
@@ -651,6 +658,25 @@ _IN_WORDS = [
         "together are {:.2f} times `default`'s",
         _share("mean_us", "cint+ooo 12 us", _C12) * -1,
         against("iops", "cint+ooo 12 us", "default", "mixed"))),
+    *(("docs/tour.md", "timers-loads", words) for words in (
+        values.said("A lone read: {:.0f} us, the shortest tried, which makes the read take {:.2f} "
+                    "times as long as under `cint`.", cost.which(cost.ALONE),
+                    cost.best("mean_us", cost.ALONE) / cost.ALONE("mean_us", "cint")),
+        values.said("Batches of 16: {:.0f} us. Hints add nothing: it has {:.2f} times the reads of "
+                    "`cint` and {:.2f} times its interrupts.", cost.which(cost.IN_BATCHES),
+                    _of_cint("iops", cost.IN_BATCHES), _of_cint("device_irqs", cost.IN_BATCHES)),
+        values.said("`mixed`: {:.0f} us, with {:.2f} times the reads of `cint`. Who waits does so "
+                    "{:.2f} times as long as under `cint`, and {:.2f} times as long as under "
+                    "`auto`.", cost.which(cost.BESIDE_ONE), _of_cint("iops", cost.BESIDE_ONE),
+                    _of_cint("mean_us", cost.BESIDE_ONE),
+                    cost.best("mean_us", cost.BESIDE_ONE) / cost.BESIDE_ONE("mean_us", "auto")),
+        values.said("submitted one by one: {:.0f} us, with {:.2f} times the reads of `cint`. Hints "
+                    "add nothing there, and `auto`, which needs none, has {:.2f} times the timer's "
+                    "reads.", cost.which(cost.ONE_BY_ONE), _of_cint("iops", cost.ONE_BY_ONE),
+                    cost.ONE_BY_ONE("iops", "auto") / cost.best("iops", cost.ONE_BY_ONE)),
+        values.said("beside another job: {:.0f} us, with {:.2f} times the reads of `cint`, and "
+                    "{:.2f} times its latency for who waits.", cost.which(cost.TWO),
+                    _of_cint("iops", cost.TWO), _of_cint("mean_us", cost.TWO)))),
     ("docs/tour.md", "dgx", values.said(
         "sends one interrupt for {:.1f} reads at a depth of 32. `cint` and `auto` leave the lone "
         "read as it is, and send one for {:.1f} and {:.1f} reads.",
