@@ -48,7 +48,6 @@ MODES = {
     "half-mean": ("io_poll_delay", "0", True),
     "half-mean-size": ("io_poll_mode", "half-mean-size", True),
     "min": ("io_poll_mode", "min", True),
-    "ehp": ("io_poll_mode", "ehp", True),
     "pas": ("io_poll_mode", "pas", True),
     "adaptive": ("io_poll_mode", "adaptive", True),
 }
@@ -158,6 +157,19 @@ def test_modes(polled: Guest, mode: str) -> None:
     assert fallback(polled) == before[1]
     if mode == "fixed":
         assert (grown["slept"], grown["sleep_ns"]) == (IOS, IOS * 20_000)
+
+
+def test_ehp(polled: Guest) -> None:
+    """It polls for the first read of each 10 ms: where these are few there may be no other."""
+    polled.shell(f"echo ehp > {QUEUE}/io_poll_mode")
+    assert settings(polled) == ("ehp", "0")
+    before = poll_stat(polled)
+    for _ in range(20):
+        found = during(polled, job())
+        assert (found.polled, found.interrupts) == (IOS, 0)
+        if poll_stat(polled)["slept"] > before["slept"]:
+            return
+    pytest.fail("nothing was slept for", pytrace=False)
 
 
 @pytest.mark.parametrize(("name", "value"), [
