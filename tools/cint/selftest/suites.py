@@ -263,9 +263,15 @@ _PYTEST_FULL_LIMIT_S = 4 * 3600.0
 
 
 def _guests(options: Options) -> dict[str, Any]:
-    """How the guests' tests run: most have one CPU and use no more than one of the host's."""
+    """How tests with guests in virtual time run: each uses one of the host's CPUs."""
     return {"jobs": min(options.jobs, 2), "env": {"CINT_RUNS": options.runs},
             "limit_s": _PYTEST_FULL_LIMIT_S if options.full else runner.PYTEST_LIMIT_S}
+
+
+def _waiting_guests(options: Options) -> dict[str, Any]:
+    """How the others run: a third of its time a guest waits, for a disk or for a while."""
+    how = _guests(options)
+    return {**how, "jobs": how["jobs"] * 3 // 2}
 
 
 def _libvirt() -> _Tests:
@@ -648,7 +654,7 @@ SUITES = (
           *_qtests("identity")),
     Suite("guest", "guests that boot and run fio",
           ("engine", "qemu", "linux", "image", "agree", "guest tests"),
-          *_pytest("guest", "tests/guest", _marker("not figures"), _guests),
+          *_pytest("guest", "tests/guest", _marker("not figures"), _waiting_guests),
           full_targets=("foreign tests",)),
     Suite("libvirt", "only by name and with --full: QEMU installed, moved, under a real libvirt",
           (), *_libvirt(),
