@@ -13,7 +13,7 @@ from cint import paths
 
 #: What is copied: all that the engine's build and the verbs read.
 COPIED = ("cint", "meson.build", "meson_options.txt", "hw", "libcint", "replay", "tests",
-          "tools", "userspace", "preload", "subprojects", "guest-patches", "images", "docs",
+          "tools", "userspace", "preload", "subprojects", "guest-patches", "images", "jobs", "docs",
           "apps")
 PROGRAMS = ("any", "params", "events", "rules")
 

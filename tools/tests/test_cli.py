@@ -329,7 +329,7 @@ def clone(tmp_path: Path) -> Path:
     """A copy of the checkout with nothing built, as after git clone."""
     place = tmp_path / "clone"
     place.mkdir()
-    for name in ("cint", "tools", "replay", "hw", "images", "tests", "meson.build", "docs",
+    for name in ("cint", "tools", "replay", "hw", "images", "jobs", "tests", "meson.build", "docs",
                  "qemu-patches", "guest-patches"):
         (place / name).symlink_to(paths.ROOT / name)
     (place / "cint").unlink()
