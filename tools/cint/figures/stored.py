@@ -42,7 +42,7 @@ def shown() -> set[str]:
 @cache
 def _code() -> str:
     """What all drawings are made by."""
-    ours = steps.hash_files(sorted((paths.ROOT / "tools/cint").rglob("*.py")))
+    ours = steps.hash_files((paths.ROOT / "tools/cint").rglob("*.py"))
     return f"{ours} {metadata.version('matplotlib')}"
 
 

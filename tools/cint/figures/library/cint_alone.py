@@ -102,10 +102,11 @@ def batched(threads: int) -> Cell:
     return Cell(f"{threads} thread{'s' if threads > 1 else ''}", base="cint")
 
 
+#: Batches of four, by threads, and of sixteen, as cinterrupts' Figure 20 has them.
+FOURS = tuple(jobs.aio(4, 4, 4, batched(n).name, threads=n) for n in THREADS)
+DEEP = jobs.aio(256, 16, 16)
 #: A medium whose commands each have a time of their own, in place of those of a burst together.
 JITTER, EACH_ITS_OWN = "jitter/", "optane:spread=0,jitter=2252ns"
-#: Batches of sixteen, as cinterrupts' Figure 20 has them.
-DEEP = jobs.aio(256, 16, 16)
 
 
 def ios_per_irq(cell: str, prefix: str = "") -> Expr:
@@ -125,10 +126,8 @@ FIG12 = Figure(
     "cint-fig12", "cinterrupts", "Barrier, with batches of four", "section 3.4, Figure 12",
     "Threads submit four reads and wait for all: with Barrier there is an interrupt for each "
     "batch, at its end, whatever the number of threads.",
-    groups=(Group(POLICIES, (
-        *(jobs.aio(4, 4, 4, batched(n).name, threads=n) for n in THREADS), DEEP)),
-        Group(POLICIES[:3], (*(jobs.aio(4, 4, 4, batched(n).name, threads=n)
-                               for n in THREADS[1:]), DEEP), EACH_ITS_OWN, JITTER)),
+    groups=(Group(POLICIES, (*FOURS, DEEP)),
+            Group(POLICIES[:3], (*FOURS[1:], DEEP), EACH_ITS_OWN, JITTER)),
     checks=(
         *(near(f"{batched(n).name}: I/Os for an interrupt, cint", batched(n)("ios_per_irq", "cint"),
                4, 0.03, swap("cint", "default")) for n in THREADS),
