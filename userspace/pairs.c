@@ -209,7 +209,14 @@ static int config_of(struct cintio_queue *q, NvmeCintFeature *config,
                        sizeof(*config), NULL, err);
 }
 
-/* Whether the policy knows the pointer: it may be an operator's choice. */
+/* @policy: NvmeCintPolicyId; of a queue without interrupts nobody asks. */
+static void note_policy(struct cintio_queue *q, uint8_t policy)
+{
+    q->pointer = q->irq && (q->info->cint_caps & NVME_CINT_CAP_POINTER) &&
+                 policy == NVME_CINT_POLICY_POINTER;
+}
+
+/* Whose choice it is nobody here knows: it may be an operator's. */
 static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
 {
     NvmeCintFeature config;
@@ -219,11 +226,16 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
         return 0;
     }
     ret = config_of(q, &config, err);
-    q->pointer = !ret && config.policy == NVME_CINT_POLICY_POINTER;
+    if (!ret) {
+        note_policy(q, config.policy);
+    }
     return ret;
 }
 
-/* @policy: NvmeCintPolicyId. */
+/*
+ * What the controller took is not asked for again: an operator's change behind
+ * it is one like any later, of which a queue learns nothing.
+ */
 static int change_policy(struct cintio_queue *q, uint8_t policy,
                          struct cintio_error *err)
 {
@@ -238,8 +250,12 @@ static int change_policy(struct cintio_queue *q, uint8_t policy,
         return ret;
     }
     config.policy = policy;
-    return cintio_must(q->dev, NULL, "change a queue's policy", &sqe, &config,
-                       sizeof(config), NULL, err);
+    ret = cintio_must(q->dev, NULL, "change a queue's policy", &sqe, &config,
+                      sizeof(config), NULL, err);
+    if (!ret) {
+        note_policy(q, policy);
+    }
+    return ret;
 }
 
 static int check_policy(const struct cintio_info *info, unsigned int policy,
@@ -309,10 +325,12 @@ static int set_up(struct cintio_queue *q,
     q->eventfd = q->irq ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     ret = q->irq && q->eventfd < 0 ?
         cintio_fail(err, -errno, "eventfd: %s", strerror(errno)) : tell(q, err);
-    if (!ret && policy_for(q, options) != CINTIO_POLICY_OWN) {
-        ret = change_policy(q, policy_for(q, options) - 1, err);
+    if (ret) {
+        return ret;
     }
-    return ret ? ret : learn_policy(q, err);
+    return policy_for(q, options) == CINTIO_POLICY_OWN ?
+        learn_policy(q, err) :
+        change_policy(q, policy_for(q, options) - 1, err);
 }
 
 /* Nobody resets meanwhile. */
@@ -400,9 +418,6 @@ int cintio_queue_set_policy(struct cintio_queue *q, enum cintio_policy policy,
     ret = cintio_check_stale(q, err);
     if (!ret) {
         ret = change_policy(q, policy - 1, err);
-    }
-    if (!ret) {
-        ret = learn_policy(q, err);
     }
     cintio_leave(dev);
     if (!ret && q->mode == CINTIO_COALESCED && !q->pointer) {

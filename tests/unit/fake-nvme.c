@@ -278,9 +278,15 @@ bool fake_configure(FakeNvme *fake, unsigned qid, CintPolicy policy)
 static uint16_t set_config(FakeNvme *fake, const struct nvme_sqe *sqe)
 {
     NvmeCintFeature *given = reach(fake, sqe->prp1);
+    unsigned qid = sqe->cdw11 & 0xff;
 
-    return fake_configure(fake, sqe->cdw11 & 0xff, given->policy) ?
-           0 : SC_INVALID_FIELD;
+    if (!fake_configure(fake, qid, given->policy)) {
+        return SC_INVALID_FIELD;
+    }
+    if (fake->overruled >= 0) {
+        fake_configure(fake, qid, fake->overruled);
+    }
+    return 0;
 }
 
 static uint16_t set_feature(FakeNvme *fake, const struct nvme_sqe *sqe,
@@ -719,7 +725,7 @@ FakeNvme *fake_new(void)
     fake->disk = g_malloc0(FAKE_BLOCKS * FAKE_BLOCK);
     fake->next_iova = UINT64_C(0x500000000);
     fake->regs[NVME_REG_CAP / 4] = FAKE_ENTRIES - 1;
-    fake->refused = fake->late = fake->ignored = -1;
+    fake->refused = fake->late = fake->ignored = fake->overruled = -1;
     fake->format = 9 << 16;
     fake->mdts = FAKE_MDTS;
     fake->second_blocks = FAKE_BLOCKS / 4;

@@ -74,6 +74,7 @@ typedef struct FakeNvme {
     /* admin opcode at which it gets stuck, for fake_answer(); -1 = none */
     int late;
     int ignored;                    /* admin opcode with no answer; -1 = none */
+    int overruled;      /* an operator's policy behind each set; -1 = none */
     uint32_t format;                /* of the namespace: LBAF */
     bool second;                    /* another namespace: 7 ... */
     uint64_t second_blocks;         /* ... of a quarter of the size */

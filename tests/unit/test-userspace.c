@@ -646,6 +646,32 @@ static void test_policies(void)
     fake_free(fake);
 }
 
+/* At once or later, an operator's change ends nothing that was opened. */
+static void test_overruled(void)
+{
+    const struct cintio_queue_options options = { .mode = CINTIO_COALESCED };
+    FakeNvme *fake = started();
+    struct cintio_queue *q, *other = queue_of(fake, 8);
+
+    fake->overruled = NVME_CINT_POLICY_DEFAULT;
+    g_assert_cmpint(cintio_queue_create(fake->dev, &options, &q, &err), ==, 0);
+    g_assert_cmpuint(fake->cq[2].engine.config.policy, ==,
+                     NVME_CINT_POLICY_DEFAULT);
+    g_assert_cmpint(q->mode, ==, CINTIO_COALESCED);
+    g_assert_cmpint(cintio_queue_set_policy(other, CINTIO_POLICY_POINTER, &err),
+                    ==, 0);
+    g_assert_cmpint(cintio_queue_set_mode(other, CINTIO_COALESCED, 0, &err),
+                    ==, 0);
+    cintio_queue_destroy(q);
+    /* who asks for no policy is told of the one that is there */
+    fake->config.policy = NVME_CINT_POLICY_POINTER;
+    g_assert_cmpint(cintio_queue_create(fake->dev, NULL, &q, &err), ==, 0);
+    g_assert_cmpint(cintio_queue_set_mode(q, CINTIO_COALESCED, 0, &err), ==, 0);
+    cintio_queue_destroy(q);
+    cintio_queue_destroy(other);
+    fake_free(fake);
+}
+
 /* One vector is the admin queue's; who polls needs none. */
 static void test_one_vector(void)
 {
@@ -1538,6 +1564,7 @@ int main(int argc, char **argv)
     g_test_add_func("/userspace/queue/identifiers", test_identifiers);
     g_test_add_func("/userspace/queue/errors", test_queue_errors);
     g_test_add_func("/userspace/queue/policies", test_policies);
+    g_test_add_func("/userspace/queue/overruled", test_overruled);
     g_test_add_func("/userspace/log", test_log);
     g_test_add_func("/userspace/records/out-of-order", test_out_of_order);
     g_test_add_func("/userspace/records/identifier-again",
