@@ -197,7 +197,7 @@ FIG15 = Figure(
 # ---- appendix: reads and writes ------------------------------------------
 
 #: Of T's requests so many in a hundred are reads.
-READS = (100, 50, 0)
+READS = (100, 75, 50, 25, 0)
 MIXES = {reads: f"{reads} % reads" for reads in READS}
 MIXED = tuple(
     pinned(cell, f"L beside T, {reads} % of whose requests are reads, on CPU 0",
