@@ -171,6 +171,15 @@ def test_modes(polled: Guest, mode: str) -> None:
         assert (grown["slept"], grown["sleep_ns"]) == (IOS, IOS * 20_000)
 
 
+def test_without_high_resolution(logs: Path) -> None:
+    """Where timers last a tick at least nobody sleeps for less, in no mode."""
+    with serving(hint_machine("nvme.poll_queues=1 highres=off"), logs) as guest:
+        for mode, (name, value, _) in MODES.items():
+            guest.shell(f"echo {value} > {QUEUE}/{name}")
+            grown = grown_by(guest, job())
+            assert (grown["polled"], grown["slept"]) == (IOS, 0), mode
+
+
 @pytest.mark.parametrize(("name", "value"), [
     ("io_poll_delay", "-2"), ("io_poll_delay", "1000001"), ("io_poll_delay", "soon"),
     ("io_poll_mode", "half"), ("io_poll_strict", "maybe"), ("io_poll", "perhaps")])
