@@ -48,6 +48,17 @@ THREAD = ("The slides do not say how they took the CPU load, of which they have 
 SCHEDULER = ("The scheduler is EEVDF (Linux 6.12, RUN_TO_PARITY and PLACE_LAG as they are by "
              "default), its slice scaled like all times; ticks come 250 times a second of the "
              f"guest's, {CPU_SCALE:.1f} times as often as on the machine it stands for.")
+RING = """\
+[ring]
+ioengine=io_uring
+iodepth={depth}
+iodepth_batch_submit={depth}
+iodepth_batch_complete_min=1
+iodepth_batch_complete_max={depth}
+"""
+RINGS_SLEEP = ("A ring that polls sleeps first by the rule of Linux 6.13 (its "
+               "IORING_SETUP_HYBRID_IOPOLL), in our 6.12: once for each read, for half the least "
+               "time that one took beyond its sleep.")
 #: A job that keeps the CPU busy, and reads nothing.
 SPINS = "[spin]\nioengine=null\niodepth=1\nthread=0\n"
 #: A process of SCHED_RR, which runs before all others.
@@ -75,6 +86,12 @@ def job(name: str, title: str, *sections: str, latency: str | None = None) -> Wo
     """Sections together on one CPU; ``latency`` is the one whose latency is the job's."""
     return Workload(name, title, COMMON + "".join(sections), latency_job=latency,
                     split=len(sections) > 1)
+
+
+def ring(name: str, depth: int, more: str = "") -> Workload:
+    """A thread that keeps so many reads in flight."""
+    return job(name, f"a thread with {depth} reads of 4k in flight (io_uring)",
+               RING.format(depth=depth) + more)
 
 
 def alone(bs: str, name: str = "alone") -> Workload:

@@ -16,14 +16,16 @@ from cint.errors import UsageError
 from cint.guest import agent
 
 OFF, FIXED, IRQ_QUEUE = "off", "fixed", "irq-queue"
+#: The only one by which rings sleep, too.
+LEAST = "min"
 #: Words of --polling, and what the kernel calls them (queue/io_poll_mode).
 MODES = {
     "classic": "classic", FIXED: "fixed", "half-mean": "half-mean",
-    "half-mean-size": "half-mean-size", "min": "min", "ehp": "ehp", "pas": "pas",
+    "half-mean-size": "half-mean-size", LEAST: "min", "ehp": "ehp", "pas": "pas",
     "ours": "adaptive", IRQ_QUEUE: "classic",
 }
 #: Those that go by times which the kernel has gathered, and how long it does: guest seconds.
-GATHERING = ("half-mean", "half-mean-size", "min", "ehp", "pas", "ours")
+GATHERING = ("half-mean", "half-mean-size", LEAST, "ehp", "pas", "ours")
 GATHERED_S = 0.1
 VALID = ", ".join((OFF, *(f"{mode}:TIME" if mode == FIXED else mode for mode in MODES)))
 MAX_FIXED_NS = 10_000_000
@@ -58,7 +60,8 @@ class Polling:
             return ()
         if self.mode == IRQ_QUEUE:
             return ("nvme.poll_irq_queues=1",)
-        return (f"nvme.poll_queues={vcpus}",)
+        rings = ("io_uring_hybrid_iopoll=1",) if self.mode == LEAST else ()
+        return (f"nvme.poll_queues={vcpus}", *rings)
 
     def settings(self, k: float) -> dict[str, str]:
         """Files of the namespace's queue directory, and what is written to them, in order."""

@@ -2,8 +2,8 @@
 """How long to sleep before polling: ours beside those of the literature."""
 
 from cint.figures import polled
-from cint.figures.checks import at_least, at_most
-from cint.figures.controls import instead
+from cint.figures.checks import Check, at_least, at_most
+from cint.figures.controls import Control, instead
 from cint.figures.figure import Figure, Group, Panel, Series
 from cint.figures.polled import BY_SIZE, CLASSIC, EHP, IRQ, LEAST, OURS, PAS
 from cint.figures.values import Cell
@@ -17,6 +17,7 @@ SLOWER = {7: 1.10, 20: 1.02, 80: 1.005}
 BEHIND, ONE_UNIT = "behind 64k", "one unit"
 JOBS = (polled.alone("4k"), polled.readers(4), polled.beside_process())
 ALONE, FOUR, HOG = (job.name for job in JOBS)
+RING = "a ring"
 #: The large reads come now and then, so that a small one is behind one of them or is not.
 NOW_AND_THEN = polled.beside("4k", "64k", BEHIND, "thinktime=100us\n")
 OF_BEHIND = Cell(BEHIND, f"{ONE_UNIT}/")
@@ -30,6 +31,24 @@ def medium(us: int) -> Group:
     """About 500 reads at least, and before them 250 ms of the guest's to learn from."""
     return Group(polled.runs(*WAYS), JOBS, f"custom:read-latency={us}us,write-latency={us}us",
                  prefix(us), runtime_s=max(0.05, us * 5e-4), setup=polled.warm("4k"))
+
+
+def of_ring(us: int) -> Cell:
+    """A lone reader that is a ring which polls."""
+    return Cell(RING, f"{us} us, a ring/")
+
+
+def ring(us: int) -> Group:
+    """All the time, or after 6.13's sleep."""
+    return Group(polled.runs(CLASSIC, LEAST), (polled.ring(RING, 1, "hipri=1\n"),),
+                 f"custom:read-latency={us}us,write-latency={us}us", of_ring(us).prefix,
+                 runtime_s=max(0.05, us * 5e-4))
+
+
+def against_ring(us: int, what: str, name: str, most: float, control: Control) -> Check:
+    """Ours, a thread that waits for its own read, against the ring that sleeps."""
+    return at_most(f"{us} us, a lone reader: {what} against a ring with 6.13's sleep",
+                   at(us)(name, OURS) / of_ring(us)(name, LEAST), most, control)
 
 
 def run(us: int, way: str) -> str:
@@ -53,6 +72,7 @@ RIVALRY = Figure(
     "behind larger reads.",
     groups=(
         *map(medium, MEDIA_US),
+        *map(ring, MEDIA_US),
         Group(polled.runs(*WAYS), (NOW_AND_THEN,),
               "custom:read-latency=10us,write-latency=10us,read-per-kib=500ns,units=1",
               f"{ONE_UNIT}/", runtime_s=0.1, setup=polled.warm("4k", "64k")),
@@ -79,6 +99,10 @@ RIVALRY = Figure(
         *(at_least(f"{us} us, beside a CPU-bound process: what is left for that, against classic",
                    at(us, f"{HOG}.spin").ratio("iops", OURS, CLASSIC), 1.05,
                    instead(ours(us), run(us, CLASSIC))) for us in MEDIA_US),
+        *(check for us in MEDIA_US for check in (
+            against_ring(us, "latency", "mean_us", 1.05, instead(ours(us), run(us, IRQ))),
+            against_ring(us, "CPU time of a read", "cpu_per_io_us", 0.95,
+                         instead(ours(us), run(us, CLASSIC))))),
         at_most("64 KiB now and then: latency of 4 KiB against interrupts",
                 OF_BEHIND.ratio("mean_us", OURS, IRQ), 1.0),
         *(at_most(f"64 KiB now and then: CPU against {way}",
@@ -94,7 +118,7 @@ RIVALRY = Figure(
         for what, unit, name in (("latency", "us", "mean_us"),
                                  ("CPU time of a read", "us", "cpu_per_io_us"))),
     columns=polled.COLUMNS,
-    notes=(polled.ONE_CPU, polled.SCHEDULER,
+    notes=(polled.ONE_CPU, polled.SCHEDULER, polled.RINGS_SLEEP,
            "EHP and PAS are their rules for the sleep alone, in our kernel; EHP's constants of a "
            "machine are the fastest wake-up that was seen and a half of it.",
            f"'{BEHIND}' is a thread that reads 4 KiB beside one that reads 64 KiB every 100 us or "

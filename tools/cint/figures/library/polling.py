@@ -8,7 +8,7 @@ from cint.figures.checks import at_least, at_most, within
 from cint.figures.columns import CPU, IOPS, IRQS, MEAN, P99, Column
 from cint.figures.controls import instead
 from cint.figures.figure import CPU_SCALE, Figure, Group, Panel, Run, Series, here
-from cint.figures.polled import CLASSIC, IRQ, OURS, SHARED
+from cint.figures.polled import CLASSIC, IRQ, LEAST, OURS, SHARED
 from cint.figures.values import Cell, Expr, value
 from cint.measure.workloads import Workload
 
@@ -123,21 +123,12 @@ CHOICE = Figure(
 
 DEPTHS = (1, 2, 4, 8, 16, 32)
 CINT, ADAPTIVE = "cint", "adaptive"
-WITHOUT_SLEEP = (IRQ, ADAPTIVE, CINT, CLASSIC)
-RING = """\
-[ring]
-ioengine=io_uring
-iodepth={depth}
-iodepth_batch_submit={depth}
-iodepth_batch_complete_min=1
-iodepth_batch_complete_max={depth}
-"""
+RING_WAYS = (IRQ, ADAPTIVE, CINT, CLASSIC, LEAST)
 
 
 def rings(more: str = "") -> list[Workload]:
     """A ring that polls takes no device without queues for that, so that it is another job."""
-    return [polled.job(at_depth(n).name, f"a thread with {n} reads of 4k in flight (io_uring)",
-                       RING.format(depth=n) + more) for n in DEPTHS]
+    return [polled.ring(at_depth(n).name, n, more) for n in DEPTHS]
 
 
 def at_depth(depth: int) -> Cell:
@@ -153,7 +144,7 @@ DEPTH = Figure(
     groups=(
         Group((Run("default", IRQ), Run("adaptive", ADAPTIVE), Run("cint+ooo", CINT)), rings(),
               runtime_s=0.03),
-        Group((polled.run(CLASSIC),), rings("hipri=1\n"), runtime_s=0.03),
+        Group(polled.runs(CLASSIC, LEAST), rings("hipri=1\n"), runtime_s=0.03),
     ),
     checks=(
         *(at_most(f"depth {depth}: latency polled against interrupts",
@@ -166,16 +157,20 @@ DEPTH = Figure(
         *(at_most(f"depth {depth}: CPU time of a read, polled against coalesced",
                   at_depth(depth).ratio("cpu_per_io_us", CLASSIC, ADAPTIVE), 0.9999)
           for depth in DEPTHS[2:]),
+        at_most("depth 1: CPU time of a read, with 6.13's sleep against without",
+                at_depth(1).ratio("cpu_per_io_us", LEAST, CLASSIC), 0.95),
+        at_most("depth 1: latency, with 6.13's sleep against without",
+                at_depth(1).ratio("mean_us", LEAST, CLASSIC), 1.05, instead(LEAST, IRQ)),
     ),
     panels=tuple(
         Panel(title, y, tuple(
             Series(way, [(n, at_depth(n)(name, way) / unit) for n in DEPTHS])
-            for way in WITHOUT_SLEEP), kind="lines", x="reads in flight", log_x=True)
+            for way in RING_WAYS), kind="lines", x="reads in flight", log_x=True)
         for title, y, name, unit in (
             ("IOPS", "k/s", "iops", 1000), ("mean latency", "us", "mean_us", 1),
             ("CPU", "%", "cpu_percent", 1), ("CPU time of a read", "us", "cpu_per_io_us", 1))),
     columns=(IOPS, MEAN, P99, IRQS, CPU, Column("CPU time of a read, us", "cpu_per_io_us")),
-    notes=(polled.ONE_CPU, polled.SCHEDULER),
+    notes=(polled.ONE_CPU, polled.SCHEDULER, polled.RINGS_SLEEP),
 )
 
 # ---- on one of several virtual CPUs: what the others' turns and PAUSE change ----
