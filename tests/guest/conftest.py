@@ -70,13 +70,18 @@ def logs(request: pytest.FixtureRequest) -> Path:
     return log_root() / re.sub(r"[^A-Za-z0-9.]+", "-", request.node.name).strip("-")
 
 
-@pytest.fixture
-def disk(tmp_path: Path) -> vm.Backend:
-    """A namespace that keeps what is written."""
-    image = tmp_path / "disk.img"
+def disk_in(directory: Path) -> vm.Backend:
+    """A namespace that keeps what is written, with nothing on it."""
+    image = directory / "disk.img"
     with image.open("wb") as file:
         file.truncate(256 << 20)
     return vm.Backend(image)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> vm.Backend:
+    """One for a test."""
+    return disk_in(tmp_path)
 
 
 def built(kernel: linux.Kernel) -> Path:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Rings that poll, and sleep first as since Linux 6.13: nothing is lost, whenever that changes.
+
+The device says which queue the reads went to; that a thread slept, its voluntary switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from conftest import disk_in, log_root
+from marks import hint_machine
+from serving import Guest, serving
+from test_polling import DEVICE, IOS, counted
+
+HYBRID = "/sys/module/kernel/parameters/io_uring_hybrid_iopoll"
+DEPTHS = (1, 8)
+#: Reads that are verified: what a ring takes for complete has its data.
+JOB = f"""\
+[global]
+filename={DEVICE}
+direct=1
+bs=4k
+ioengine=io_uring
+hipri=1
+verify=crc32c
+[ring]
+"""
+WRITTEN = f"{JOB}rw=write\nsize=4M\ndo_verify=0\n"
+#: Two threads with a ring each, one of which has a thread of the kernel's that submits.
+SHAKEN = (f"{JOB}rw=randread\nsize=4M\nnumjobs=2\niodepth=4\ntime_based=1\nruntime=4\nthread=1\n"
+          "[submitted]\nrw=randread\nsize=4M\niodepth=4\ntime_based=1\nruntime=4\n"
+          "sqthread_poll=1\nthread=1\n")
+TOGGLE = f"""\
+cat > /tmp/rings.fio <<'END'
+{SHAKEN}END
+fio --output=/tmp/rings.out /tmp/rings.fio & fio=$!
+n=0
+while kill -0 $fio 2>/dev/null; do
+  n=$((n + 1)); echo $((n % 2)) > {HYBRID}
+  kill -STOP $fio; kill -CONT $fio
+  sleep 0.02
+done
+wait $fio || {{ cat /tmp/rings.out; exit 1; }}
+[ $n -gt 20 ]
+"""
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+    """A guest with a queue for polling."""
+    machine = replace(hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1"),
+                      backend=disk_in(tmp_path_factory.mktemp("rings")))
+    with serving(machine, log_root() / "polling-rings") as running:
+        assert running.shell(f"cat {HYBRID}") == "Y\n"
+        running.fio("written", WRITTEN)
+        yield running
+
+
+def switches(guest: Guest, depth: int) -> int:
+    """How often the thread of a ring gave up the CPU by itself during its reads."""
+    before = counted(guest)
+    reply = guest.fio("reads", f"{JOB}rw=randread\nsize=4M\niodepth={depth}\nnumber_ios={IOS}\n")
+    grown = counted(guest) - before
+    assert grown.interrupts == 0 and grown.polled >= IOS, grown
+    job, = reply["fio"]["jobs"]
+    assert job["error"] == 0
+    return int(job["ctx"])
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_reads_are_slept_for(guest: Guest, depth: int) -> None:
+    """Once at most, before the oldest is polled for; nobody sleeps where it is off."""
+    guest.shell(f"echo 0 > {HYBRID}")
+    awake = switches(guest, depth)
+    guest.shell(f"echo 1 > {HYBRID}")
+    asleep = switches(guest, depth)
+    assert awake < IOS // 4, awake
+    # of several in flight the first poll finds most
+    assert asleep - awake > (IOS // 2 if depth == 1 else 0), (awake, asleep)
+    assert asleep - awake < 2 * IOS, (awake, asleep)
+
+
+def test_shaken(guest: Guest) -> None:
+    """It is switched on and off, and the threads are stopped, while rings poll."""
+    guest.shell(TOGGLE, limit_s=120)
+    assert guest.shell("grep -c 'err= 0' /tmp/rings.out") == "3\n"
