@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import disk_in, log_root
 from marks import hint_machine
 from serving import Guest, serving
 from test_polling import DEVICE, IOS, counted
+
+from cint import paths
+from cint.guest import vm
 
 HYBRID = "/sys/module/kernel/parameters/io_uring_hybrid_iopoll"
 DEPTHS = (1, 8)
@@ -48,12 +52,17 @@ wait $fio || {{ cat /tmp/rings.out; exit 1; }}
 """
 
 
+def machine(directory: Path, kernel: Path = paths.KERNEL) -> vm.Machine:
+    """One with a queue for polling, and a disk that keeps what is written."""
+    return replace(hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1", kernel=kernel),
+                   backend=disk_in(directory))
+
+
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
-    """A guest with a queue for polling."""
-    machine = replace(hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1"),
-                      backend=disk_in(tmp_path_factory.mktemp("rings")))
-    with serving(machine, log_root() / "polling-rings") as running:
+    """A guest whose rings sleep before they poll."""
+    started = machine(tmp_path_factory.mktemp("rings"))
+    with serving(started, log_root() / "polling-rings") as running:
         assert running.shell(f"cat {HYBRID}") == "Y\n"
         running.fio("written", WRITTEN)
         yield running
@@ -83,7 +92,21 @@ def test_reads_are_slept_for(guest: Guest, depth: int) -> None:
     assert asleep - awake < 2 * IOS, (awake, asleep)
 
 
-def test_shaken(guest: Guest) -> None:
-    """It is switched on and off, and the threads are stopped, while rings poll."""
-    guest.shell(TOGGLE, limit_s=120)
+def shake(guest: Guest) -> None:
+    """Toggle it, and stop the threads, while rings poll; what they read is verified."""
+    guest.shell(TOGGLE, limit_s=240)
     assert guest.shell("grep -c 'err= 0' /tmp/rings.out") == "3\n"
+
+
+def test_shaken(guest: Guest) -> None:
+    """Nothing is lost, or anybody else's."""
+    shake(guest)
+
+
+@pytest.mark.slow
+def test_kernel_finds_nothing(debug_kernel: Path, tmp_path: Path, logs: Path) -> None:
+    """The same under lockdep and KASAN."""
+    with serving(machine(tmp_path, debug_kernel), logs, 3 * vm.BOOT_LIMIT_S) as guest:
+        guest.fio("written", WRITTEN)
+        shake(guest)
+        guest.shell("grep -q 'debug_locks: *1' /proc/lockdep_stats")
