@@ -48,7 +48,7 @@ while kill -0 $fio 2>/dev/null; do
   sleep 0.02
 done
 wait $fio || {{ cat /tmp/rings.out; exit 1; }}
-[ $n -gt 20 ]
+[ $n -gt 4 ]
 """
 
 
