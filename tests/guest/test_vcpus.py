@@ -106,8 +106,11 @@ def test_even_shares(vcpus: int) -> None:
 def test_speed_does_not_depend_on_the_others(vcpus: int) -> None:
     found = guest(vcpus)
     assert abs(found.alone / found.all_busy[0] - 1) < SHARES, found
-    # the guest's runtime grows with the CPUs, so the counts are those of one CPU
-    assert abs(found.alone / guest(1).alone - 1) < SHARES, (found, guest(1))
+    # The guest's runtime grows with the CPUs, so the counts are those of one CPU. Its chores fall
+    # into either job by chance, which is half a percent of one: both are one sample.
+    one = guest(1)
+    ratio = (found.alone + found.all_busy[0]) / (one.alone + one.all_busy[0])
+    assert abs(ratio - 1) < SHARES, (found, one)
 
 
 @pytest.mark.parametrize("vcpus", [2, 4])
