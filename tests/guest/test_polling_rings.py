@@ -17,10 +17,15 @@ from serving import Guest, serving
 from test_polling import DEVICE, IOS, counted
 
 from cint import paths
+from cint.device import properties
 from cint.guest import vm
 
 HYBRID = "/sys/module/kernel/parameters/io_uring_hybrid_iopoll"
 DEPTHS = (1, 8)
+#: Reads so slow that a sleep is one, however busy the machine. Where it is, a ring whose thread
+#: slept for too long once sleeps for next to nothing from then on: each job has a new ring.
+MEDIUM = "custom:read-latency=2ms,write-latency=10us,units=8"
+TRIES = 20
 #: Reads that are verified: what a ring takes for complete has its data.
 JOB = f"""\
 [global]
@@ -54,8 +59,10 @@ wait $fio || {{ cat /tmp/rings.out; exit 1; }}
 
 def machine(directory: Path, kernel: Path = paths.KERNEL) -> vm.Machine:
     """One with a queue for polling, and a disk that keeps what is written."""
+    slow = properties.device_properties(properties.parse_policy("default"),
+                                        properties.parse_media(MEDIUM), 1, virtual=False)
     return replace(hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1", kernel=kernel),
-                   backend=disk_in(directory))
+                   properties=slow, backend=disk_in(directory))
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +91,16 @@ def test_reads_are_slept_for(guest: Guest, depth: int) -> None:
     """Once at most, before the oldest is polled for; nobody sleeps where it is off."""
     guest.shell(f"echo 0 > {HYBRID}")
     awake = switches(guest, depth)
-    guest.shell(f"echo 1 > {HYBRID}")
-    asleep = switches(guest, depth)
     assert awake < IOS // 4, awake
+    guest.shell(f"echo 1 > {HYBRID}")
     # of several in flight the first poll finds most
-    assert asleep - awake > (IOS // 2 if depth == 1 else 0), (awake, asleep)
-    assert asleep - awake < 2 * IOS, (awake, asleep)
+    least = IOS // 2 if depth == 1 else 2
+    for _ in range(TRIES):
+        asleep = switches(guest, depth) - awake
+        assert asleep < 2 * IOS, (awake, asleep)
+        if asleep > least:
+            return
+    raise AssertionError((awake, asleep, least))
 
 
 def shake(guest: Guest) -> None:
