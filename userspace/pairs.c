@@ -209,11 +209,16 @@ static int config_of(struct cintio_queue *q, NvmeCintFeature *config,
                        sizeof(*config), NULL, err);
 }
 
-/* @policy: NvmeCintPolicyId; of a queue without interrupts nobody asks. */
+/* Whether there is a policy by which it could be slept on. */
+static bool may_have_pointer(const struct cintio_queue *q)
+{
+    return q->irq && (q->info->cint_caps & NVME_CINT_CAP_POINTER);
+}
+
+/* @policy: NvmeCintPolicyId. */
 static void note_policy(struct cintio_queue *q, uint8_t policy)
 {
-    q->pointer = q->irq && (q->info->cint_caps & NVME_CINT_CAP_POINTER) &&
-                 policy == NVME_CINT_POLICY_POINTER;
+    q->pointer = may_have_pointer(q) && policy == NVME_CINT_POLICY_POINTER;
 }
 
 /* Whose choice it is nobody here knows: it may be an operator's. */
@@ -222,7 +227,7 @@ static int learn_policy(struct cintio_queue *q, struct cintio_error *err)
     NvmeCintFeature config;
     int ret;
 
-    if (!q->irq || !(q->info->cint_caps & NVME_CINT_CAP_POINTER)) {
+    if (!may_have_pointer(q)) {
         return 0;
     }
     ret = config_of(q, &config, err);

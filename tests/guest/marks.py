@@ -152,11 +152,11 @@ def namespace(number: int, image: Path) -> tuple[str, ...]:
             "-device", f"nvme-ns,bus={vm.NVME_ID},drive=d{number},nsid={number}")
 
 
-def hint_machine(*append: str, extra: tuple[str, ...] = (),
-                 kernel: Path = paths.KERNEL) -> vm.Machine:
+def hint_machine(*append: str, extra: tuple[str, ...] = (), kernel: Path = paths.KERNEL,
+                 media: str = "optane") -> vm.Machine:
     """A guest in real time whose device interrupts for each completion."""
     accel = comparison.choose_accel(False)
     props = properties.device_properties(properties.parse_policy("default"),
-                                     properties.parse_media("optane"), 1, virtual=False)
+                                     properties.parse_media(media), 1, virtual=False)
     return vm.Machine(props, virtual=False, accel=accel.name, cpu=accel.cpu, append=append,
                       vcpus=2, extra=extra, kernel=kernel)

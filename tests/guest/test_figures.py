@@ -73,9 +73,9 @@ def test_what_is_stored_is_of_this_tree(
     late = {figure.id: why for figure in ALL
             if (entry := document.stored(figure.id)) and (why := freshness.stale(figure, entry))}
     if late:
-        kinds = Counter(why.partition("; ")[2] or "of files that nobody noted"
+        kinds = Counter(why.partition("; of ")[2] or "files that nobody noted"
                         for why in late.values())
-        which = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+        which = ", ".join(f"{count} of {kind}" for kind, count in kinds.most_common())
         record_property("remark", f"{len(late)} of {len(ALL)} figures in docs/figures are of "
                                   f"other guests than this tree's: {which}: {', '.join(late)}")
 

@@ -19,7 +19,6 @@ from marks import hint_machine
 from serving import Guest, serving
 
 from cint import paths
-from cint.device import properties
 from cint.guest import agent, vm
 
 DEVICE = "/dev/nvme0n1"
@@ -116,9 +115,7 @@ def settings(guest: Guest) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def polled() -> Iterator[Guest]:
     """A guest with a queue for polling."""
-    slow = properties.device_properties(properties.parse_policy("default"),
-                                        properties.parse_media(SLOW_MEDIUM), 1, virtual=False)
-    machine = replace(hint_machine("nvme.poll_queues=1"), properties=slow)
+    machine = hint_machine("nvme.poll_queues=1", media=SLOW_MEDIUM)
     with serving(machine, log_root() / "polling") as running:
         assert running.shell(f"cat {QUEUE}/io_poll") == "1\n"
         yield running

@@ -17,7 +17,6 @@ from serving import Guest, serving
 from test_polling import DEVICE, IOS, counted
 
 from cint import paths
-from cint.device import properties
 from cint.guest import vm
 
 HYBRID = "/sys/module/kernel/parameters/io_uring_hybrid_iopoll"
@@ -59,10 +58,9 @@ wait $fio || {{ cat /tmp/rings.out; exit 1; }}
 
 def machine(directory: Path, kernel: Path = paths.KERNEL) -> vm.Machine:
     """One with a queue for polling, and a disk that keeps what is written."""
-    slow = properties.device_properties(properties.parse_policy("default"),
-                                        properties.parse_media(MEDIUM), 1, virtual=False)
-    return replace(hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1", kernel=kernel),
-                   properties=slow, backend=disk_in(directory))
+    polled = hint_machine("nvme.poll_queues=1 io_uring_hybrid_iopoll=1", kernel=kernel,
+                          media=MEDIUM)
+    return replace(polled, backend=disk_in(directory))
 
 
 @pytest.fixture(scope="module")
