@@ -44,7 +44,6 @@ from switching import (
     set_threshold,
 )
 
-from cint.device import properties
 from cint.guest import vm
 
 
@@ -262,11 +261,8 @@ def test_mode_while_running(guest: Guest) -> None:
 
 def test_priority_in_the_device() -> None:
     """With one slot the realtime class waits for the command before it, others for all theirs."""
-    slow = properties.device_properties(
-        properties.parse_policy("default"),
-        properties.parse_media("custom:read-latency=5ms,write-latency=5ms,units=1,slots=1"), 1,
-        virtual=False)
-    machine = replace(hint_machine("nvme.blk_switch=1"), properties=slow)
+    machine = hint_machine("nvme.blk_switch=1",
+                           media="custom:read-latency=5ms,write-latency=5ms,units=1,slots=1")
     with serving(machine, log_root() / "blk-switch-slots") as running:
         running.shell(f"""
             fio --name=deep --filename={DEVICE} --direct=1 --rw=randread --bs=4k --size=64m \
@@ -357,11 +353,8 @@ while [ $(cat /sys/block/nvme0n1/mq/1/switch_bytes) -lt {512 * TAGS} ]; do sleep
 
 def test_no_tag_elsewhere() -> None:
     """What may not wait has its own queue's tags where the one that it was sent to has none."""
-    slow = properties.device_properties(
-        properties.parse_policy("default"),
-        properties.parse_media("custom:read-latency=250ms,write-latency=250ms"), 1, virtual=False)
-    machine = replace(hint_machine("nvme.blk_switch=2", f"nvme.io_queue_depth={TAGS + 1}"),
-                      properties=slow)
+    machine = hint_machine("nvme.blk_switch=2", f"nvme.io_queue_depth={TAGS + 1}",
+                           media="custom:read-latency=250ms,write-latency=250ms")
     with serving(machine, log_root() / "blk-switch-tags") as running:
         set_threshold(running, 2 * 512 * TAGS)
         found = during(running, f"""

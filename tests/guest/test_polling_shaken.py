@@ -33,7 +33,6 @@ from test_polling import (
 )
 from test_recovery import ABORTED, POLLED
 
-from cint.device import properties
 from cint.guest import vm
 
 SECOND = "/tmp/ns2"
@@ -87,9 +86,7 @@ def sysfs(guest: Guest, device: str) -> str:
 @pytest.fixture(scope="module")
 def guest() -> Iterator[Guest]:
     """A slow medium, a queue for polling, and a namespace that can be stopped."""
-    slow = properties.device_properties(properties.parse_policy("default"),
-                                        properties.parse_media(SLOW_MEDIUM), 1, virtual=False)
-    machine = replace(hint_machine("nvme.poll_queues=1", extra=held.namespace(2)), properties=slow)
+    machine = hint_machine("nvme.poll_queues=1", extra=held.namespace(2), media=SLOW_MEDIUM)
     with serving(machine, log_root() / "polling-shaken", allowed=(ABORTED, POLLED)) as running:
         running.shell(names(2))
         yield running
@@ -204,10 +201,7 @@ READS = {"sync": "--hipri", "ring": "--api=uring --iopoll"}
 @pytest.mark.parametrize("how", READS)
 def test_queue_goes_with_a_read(how: str) -> None:
     """A read that the device has when its queue is to go ends before; the reset waits for it."""
-    slow = properties.device_properties(
-        properties.parse_policy("default"),
-        properties.parse_media("custom:read-latency=1s,write-latency=1ms"), 1, virtual=False)
-    machine = replace(hint_machine("nvme.poll_queues=1"), properties=slow)
+    machine = hint_machine("nvme.poll_queues=1", media="custom:read-latency=1s,write-latency=1ms")
     with serving(machine, log_root() / f"polling-goes-{how}") as running:
         before = commands(running)
         running.start("read", f"hintio {READS[how]} {DEVICE}")
